@@ -16,7 +16,7 @@ mod mongo;
 mod own_server;
 mod power;
 mod race;
-mod ratios;
+pub mod ratios;
 mod report;
 mod scratch;
 mod serve;

@@ -4,6 +4,7 @@
 //! only if, besides what it checks itself, no process and no database is left behind. Cases that judge what they
 //! measure run alone; of the others two run at the same time (`lanes`).
 
+mod awake;
 mod bisect;
 mod build_files;
 mod builds;

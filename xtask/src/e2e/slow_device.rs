@@ -1,9 +1,11 @@
 //! Cases of a device that is slow on purpose, looked at by a program that knows nothing of it: fio.
 
+use super::awake::Awake;
 use super::processes;
 use super::scratch::Scratch;
 use super::tool::{Call, Running};
 use super::{Case, Ending};
+use crate::bench::ratios::median;
 use anyhow::{Context, bail, ensure};
 use serde_json::Value;
 use std::fs::{self, File};
@@ -137,14 +139,16 @@ fn seen_us(directory: &Path, depth: u32) -> anyhow::Result<f64> {
             directory,
             &["--rw=randread", &depth, "--ioengine=libaio", "--time_based", "--runtime=1", "--norandommap"],
         )?;
-        let median = job["read"]["clat_ns"]["percentile"]["50.000000"].as_f64();
-        medians.push(median.with_context(|| format!("fio reported no latency: {job}"))? / 1000.0);
+        let of_try = job["read"]["clat_ns"]["percentile"]["50.000000"].as_f64();
+        medians.push(of_try.with_context(|| format!("fio reported no latency: {job}"))? / 1000.0);
     }
-    medians.sort_by(f64::total_cmp);
-    Ok(medians[TRIES / 2])
+    median(medians).context("no tries")
 }
 
 /// 2 ms are 2 ms, for one request and for eight that wait at the same time; also of writes. What is not slow is not.
+///
+/// The CPUs are kept awake: a read wakes five threads one after another, and a hypervisor takes up to 200 us to wake a CPU
+/// that sleeps, which is the host's and not the device's.
 fn latency(scratch: &Scratch) -> anyhow::Result<Ending> {
     let wanted = ["--read-latency", "2ms", "--scheduler", "none"];
     let mut device = match Device::start(scratch, &wanted)? {
@@ -152,6 +156,7 @@ fn latency(scratch: &Scratch) -> anyhow::Result<Ending> {
         Err(ending) => return Ok(ending),
     };
     fill(&device.path)?;
+    let awake = Awake::start()?;
     for depth in [1, 8] {
         let seen = seen_us(&device.path, depth)?;
         ensure!(SEEN_US.contains(&seen), "reads take {seen:.0} us at depth {depth}, asked for {ASKED_US} us");
@@ -159,6 +164,7 @@ fn latency(scratch: &Scratch) -> anyhow::Result<Ending> {
     device.does("read-latency none")?;
     let fast = seen_us(&device.path, 1)?;
     ensure!(fast < ASKED_US / 2.0, "reads take {fast:.0} us without latency");
+    drop(awake);
 
     device.does("fsync-latency 20ms")?;
     let mut file = File::create(device.path.join("synced"))?;
