@@ -30,7 +30,7 @@ const UNLOCK_TIMEOUT: Duration = Duration::from_secs(10);
 pub fn cases() -> Vec<Case> {
     vec![
         Case::new("external servers compare", compare).shares_host(),
-        Case::new("external servers rounds", rounds).shares_host(),
+        Case::new("external servers rounds", rounds).nightly(),
         Case::new("external servers logins of postgres", logins_of_postgres).shares_host(),
         Case::new("external servers logins of mysql", logins_of_mysql).nightly(),
         Case::new("external servers refusals of postgres", refusals_of_postgres).nightly(),

@@ -50,7 +50,7 @@ pub fn cases() -> Vec<Case> {
     vec![
         Case::new("fio by depth", by_depth).shares_host(),
         Case::new("fio storage", storage),
-        Case::new("fio interleaved", in_turns).shares_host(),
+        Case::new("fio interleaved", in_turns).nightly(),
         Case::new("fio bad input", bad_input).shares_host(),
         Case::new("fio killed", killed).shares_host(),
     ]

@@ -17,7 +17,7 @@ pub fn cases() -> Vec<Case> {
     vec![
         Case::new("insert benchmark rounds", rounds).nightly(),
         Case::new("insert benchmark interleaved", interleaved).shares_host(),
-        Case::new("insert benchmark shared table", shared_table).shares_host(),
+        Case::new("insert benchmark shared table", shared_table).nightly(),
     ]
 }
 

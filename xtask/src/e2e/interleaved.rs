@@ -26,7 +26,7 @@ pub fn cases() -> Vec<Case> {
         Case::new("interleaved killed worker", killed_worker).shares_host(),
         Case::new("interleaved resume", resume).shares_host(),
         Case::new("interleaved bad plans", bad_plans).shares_host(),
-        Case::new("interleaved and rounds", each_step_its_design).shares_host(),
+        Case::new("interleaved and rounds", each_step_its_design).nightly(),
         Case::new("interleaved incomplete", some_candidates_in_each_launch).shares_host(),
     ]
 }

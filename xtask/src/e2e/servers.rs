@@ -31,7 +31,7 @@ pub fn cases() -> Vec<Case> {
         Case::new("servers by clients", by_clients).nightly(),
         Case::new("servers rounds", rounds).shares_host(),
         Case::new("servers unknown option", unknown_option).shares_host(),
-        Case::new("servers wrong statement", wrong_statement).shares_host(),
+        Case::new("servers wrong statement", wrong_statement).nightly(),
         Case::new("servers killed server", killed_server), // kills those that have clients after a stated time
         Case::new("servers killed controller", killed_controller).shares_host(),
     ]

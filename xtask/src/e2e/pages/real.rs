@@ -29,7 +29,7 @@ pub fn cases() -> Vec<Case> {
         })
         .nightly(),
         Case::new("pages real calibration", calibration),
-        Case::new("pages real bisection", bisection),
+        Case::new("pages real bisection", bisection).nightly(),
     ]
 }
 
