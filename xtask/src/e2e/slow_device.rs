@@ -147,8 +147,8 @@ fn seen_us(directory: &Path, depth: u32) -> anyhow::Result<f64> {
 
 /// 2 ms are 2 ms, for one request and for eight that wait at the same time; also of writes. What is not slow is not.
 ///
-/// The CPUs are kept awake: a read wakes five threads one after another, and a hypervisor takes up to 200 us to wake a CPU
-/// that sleeps, which is the host's and not the device's.
+/// The CPUs are kept awake: a read wakes several threads one after another, and below a hypervisor that took 0.2 to 0.9 ms of a
+/// read where the CPUs slept in between. That is the host's and not the device's.
 fn latency(scratch: &Scratch) -> anyhow::Result<Ending> {
     let wanted = ["--read-latency", "2ms", "--scheduler", "none"];
     let mut device = match Device::start(scratch, &wanted)? {
